@@ -86,7 +86,9 @@ def test_a_world_of_a_killed_run_is_reset(tmp_path: Path) -> None:
     [
         pytest.param(("--finapi-seed", "x"), "invalid int value", marks=pytest.mark.slow),
         pytest.param(("--finapi-seed", str(2**63)), "seed must be a whole number", marks=pytest.mark.slow),
-        (("--finapi-seed", "1", "--finapi-ready", "ready"), "give the seed to finapi fixture"),
+        pytest.param(
+            ("--finapi-seed", "1", "--finapi-ready", "ready"), "give the seed to finapi fixture", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: tuple[str, ...], message: str) -> None:

@@ -471,6 +471,7 @@ def test_every_kind_of_difference_is_reported(service: Service, file: Path) -> N
     ]
 
 
+@pytest.mark.slow
 @run_each_case(
     "options, message",
     [

@@ -531,6 +531,7 @@ def test_sale_notices_match_their_filters(app: App, client: Client, user: NewUse
     )
 
 
+@pytest.mark.slow
 def test_schedules_match_their_filters(app: App, client: Client, user: NewUser) -> None:
     chance, known_schedules = random.Random(13), list[Row]()
     filers = (schedule_xml.WICK, schedule_xml.BEN, schedule_xml.FUND)
@@ -620,6 +621,7 @@ def test_schedules_match_their_filters(app: App, client: Client, user: NewUser) 
     assert queries_with_rows > 5
 
 
+@pytest.mark.slow
 def test_holders_of_all_forms_match_their_filters(app: App, client: Client, user: NewUser, tmp_path: Path) -> None:
     chance, known_holders = random.Random(15), dict[str, Row]()
     words = ("Amber", "River", "Lamp", "Stone")

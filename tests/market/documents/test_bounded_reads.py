@@ -211,6 +211,7 @@ def ingest_within(kilobytes: int, folder: Path, data_dir: Path) -> subprocess.Co
     )
 
 
+@pytest.mark.slow
 def test_a_form_is_ingested_within_300_mb(tmp_path: Path, folder: Path) -> None:
     done = ingest_within(300_000, folder, tmp_path / "data")
     assert (done.returncode, done.stderr) == (0, "")

@@ -179,6 +179,7 @@ def test_text_after_an_unclosed_comment_is_read(
     assert primary.to_plain_text() == text
 
 
+@pytest.mark.slow
 @run_each_case("piece", ["<!--", "<!-- >", "<!-- x", "<!-- <p>", "<!---->", "</sty", "99999"])
 def test_comments_and_tags_are_read_in_linear_time(piece: str) -> None:
     start = time.process_time()
