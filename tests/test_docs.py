@@ -114,6 +114,7 @@ def test_every_room_stands_in_the_floor_plan_in_its_order() -> None:
     assert room_names == rooms
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_rooms_is_of_today() -> None:
     assert floor_plan.PICTURE.read_text(encoding="utf-8") == floor_plan.render_svg()
 

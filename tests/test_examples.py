@@ -17,6 +17,7 @@ EMPTY = {
 }
 
 
+@pytest.mark.slow
 def test_every_example_is_what_the_demo_answers_today() -> None:
     stored_examples = json.loads(examples.FILE.read_text("utf-8"))
     assert stored_examples == json.loads(examples.render_examples(examples.build_examples())), (

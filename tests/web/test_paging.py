@@ -218,6 +218,7 @@ def size_param(route: Route) -> str:
     return "limit" if "limit" in names else "size"
 
 
+@pytest.mark.slow
 @run_each_case("name, way", WAYS)
 def test_a_list_is_paged_to_its_end(lists: Lists, name: str, way: str) -> None:
     size = size_param(ROUTE_OF[name])

@@ -210,6 +210,7 @@ def check_days(order: FilingOrder, full_world: DatedWorld, count: int, max_per_r
     assert not differences, "\n".join(differences)
 
 
+@pytest.mark.slow
 def test_answers_for_a_day_are_those_of_that_day(order: FilingOrder, full_world: DatedWorld) -> None:
     check_days(order, full_world, 2, 1)
 

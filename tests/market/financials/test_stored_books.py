@@ -87,6 +87,7 @@ def test_a_stored_book_keeps_every_part(stored_app: App) -> None:
     assert are_equal(company_book, store_and_load(company_book))
 
 
+@pytest.mark.slow
 def test_stored_books_keep_statement_pages(app: App, tmp_path: Path) -> None:
     ingest.run(app, [write_folder(tmp_path / "2009q3", tables())], IngestOptions(), lambda outcome: None)
     demo_data.load(app)
