@@ -6,6 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from finapi import __version__, cli
 from finapi.core.errors import UsageError
 from finapi.delivery.events import TYPES_BY_FEED

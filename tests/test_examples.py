@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests import examples
 
 # The demo has one quarter of each fund, and no schedules of this month.
