@@ -64,11 +64,11 @@ class Charge:
         if debit is None:
             return
 
-        def reopen() -> None:
+        def reopen_debit() -> None:
             self._debit = debit
 
         tx.insert_rows("settle_debit", [(debit["id"],)])
-        tx.undo.append(reopen)
+        tx.undo.append(reopen_debit)
         self._debit = None
 
     def refund(self, error: BaseException) -> None:

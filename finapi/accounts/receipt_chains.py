@@ -25,6 +25,7 @@ def append_receipt(app: App, user_id: int, charge: Charge, content: Mapping[str,
     """
 
     def append(tx: Transaction) -> dict[str, Any]:
+        """Append the receipt and settle the charge in one transaction."""
         chain = tx.find_row("receipt_chain", user_id=user_id)
         assert chain is not None
         members = {
